@@ -1,0 +1,36 @@
+"""Plans an object together with the Usages by which it holds what it needs: the Usages first.
+
+A Usage protects nothing before Crossplane has put its finalizer on it. An object that is created together
+with its Usages loses what it needs when the delete comes just then: the garbage collector takes the young
+Usages away, then what they were to protect, and the object hangs for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from function.model import Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from function.model import Edge, Plan
+    from function.observed import Observed
+
+
+def add(made: Plan, observed: Observed, step: Step, edges: Sequence[Edge], namespace: str) -> bool:
+    """Plan the Usages `edges`, and `step` once they are in force; return whether it is planned.
+
+    What exists is planned whatever has become of its Usages.
+    """
+    for edge in edges:
+        made.add(Step(edge.key, Usage(edge, namespace), ready=True))
+    if observed.get(step.key) is None and not all(_in_force(observed, edge.key) for edge in edges):
+        return False
+    made.add(step)
+    return True
+
+
+def _in_force(observed: Observed, key: str) -> bool:
+    usage = observed.get(key)
+    return usage is not None and usage.finalized

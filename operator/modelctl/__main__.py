@@ -1,0 +1,5 @@
+"""`python -m modelctl`."""
+
+from modelctl.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""Measures the served function beside the SDK's echo and Modelplane's: `python -m function_bench`."""

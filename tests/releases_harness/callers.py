@@ -1,0 +1,47 @@
+"""Accounts that call the API: each with the rights that a test gives it, and a token for the API."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from controlplane.plane import Plane
+from operator_harness.world import DEPLOY, World
+
+SERVER = ("llm-operator-system", "release-api")
+AUDIENCE = "release-api"
+ALL = ("get", "list", "watch", "create", "update", "patch", "delete")
+EVERYTHING: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("", ("configmaps", "secrets", "services", "serviceaccounts"), ALL),
+    ("apps", ("deployments",), ALL),
+    ("batch", ("jobs",), ALL),
+    ("routing.modelsphere.dev", ("modelroutes",), ALL),
+    ("serving.modelsphere.dev", ("llmservices",), ALL),
+)
+"""What somebody needs who installs the test chart in either way."""
+Rule = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+def install(plane: Plane) -> None:
+    """Install the server's account and Role as they are shipped."""
+    for document in yaml.safe_load_all((DEPLOY / "release-api" / "rbac.yaml").read_text()):
+        plane.api.apply(document)
+
+
+def caller(world: World, namespace: str, name: str, rules: Iterable[Rule] = EVERYTHING) -> str:
+    """Make an account that may do what the rules say, in its own namespace; return its token."""
+    api = world.plane.api
+    rbac = "rbac.authorization.k8s.io"
+    meta = {"name": name, "namespace": namespace}
+    granted = [{"apiGroups": [g], "resources": list(r), "verbs": list(v)} for g, r, v in rules]
+    api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+    api.apply({"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": meta, "rules": granted})
+    binding: dict[str, Any] = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "RoleBinding",
+        "metadata": meta,
+        "roleRef": {"apiGroup": rbac, "kind": "Role", "name": name},
+        "subjects": [{"kind": "ServiceAccount", **meta}],
+    }
+    api.apply(binding)
+    return world.plane.token((namespace, name), AUDIENCE)
