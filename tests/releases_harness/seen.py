@@ -80,6 +80,9 @@ class Sights(Scene):
     def _see_service(self, _want: object) -> bool:
         return self.world.find_service(self.namespace, self.name) is not None
 
+    def _see_lock(self, _want: object) -> bool:
+        return bool(self.world.plane.api.list("coordination.k8s.io/v1", "Lease", self.namespace))
+
     def _see_audit(self, want: Object) -> Object:
         """Count the audit rows by verb and result: `audit: {uninstall removed: 1}`."""
         rows = self.client.call("GET", "/api/audit").body["items"]
