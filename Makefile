@@ -8,6 +8,7 @@ LOCK := tests/requirements.lock
 STAMP := $(VENV)/.installed
 NAME ?= default
 WORKERS ?= 8
+RERUNS ?= 1
 N ?= 50
 PARALLEL ?= 1
 MODE ?= cascade
@@ -52,9 +53,14 @@ check: $(STAMP) ## Check style, types and the direction of imports
 	@$(BIN)/mypy function operator/llm_operator operator/release_api operator/modelctl package tests examples
 	@$(BIN)/lint-imports --no-cache
 
+# On real servers a test can miss its moment: it may be repeated, at most three in a run, and what happened is shown.
+# What is pure is never repeated.
+AGAIN = --reruns $(RERUNS) --max-suite-reruns 3 --rerun-show-tracebacks \
+	$(addprefix --rerun-exclude-path tests/,function render images)
+
 .PHONY: test
 test: check binaries ## Check everything and run all tests, on real servers where Kubernetes is concerned
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 1 $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 1 $(AGAIN) $(ARGS)
 
 .PHONY: soak
 soak: $(STAMP) binaries ## Repeat the background delete (N=50, PARALLEL=1) and print each duration

@@ -92,7 +92,10 @@ class Session:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember skips with their reason, and failures for the sake of the logs."""
-        self.broker.keep_logs |= report.failed
+        again = report.outcome == "rerun"  # type: ignore[comparison-overlap]  # pytest-rerunfailures' own
+        self.broker.keep_logs |= report.failed or again
+        if again:
+            self.countdown.again(report.nodeid)
         if report.skipped and not hasattr(report, "wasxfail"):
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             self.left_out.append(f"{report.nodeid}: {reason}")

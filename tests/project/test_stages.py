@@ -17,6 +17,14 @@ def test_a_plane_ends_with_its_last_test() -> None:
     assert countdown.done(POLICED[0]) == []
 
 
+def test_a_repeated_test_has_not_ended() -> None:
+    """Its plane is there for the second attempt, and ends after that."""
+    countdown = stages.Countdown([POLICED[0]])
+    countdown.again(POLICED[0])
+    assert countdown.done(POLICED[0]) == []
+    assert countdown.done(POLICED[0]) == ["policed"]
+
+
 def test_every_plane_of_a_stage_has_a_recipe_and_the_other_way_round() -> None:
     """A plane without a stage would run until the end of the session."""
     assert {plane for stage in stages.STAGES for plane in stage.planes} == set(recipes.RECIPES)

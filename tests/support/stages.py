@@ -69,12 +69,20 @@ class Countdown:
     def __init__(self, nodeids: list[str]) -> None:
         """Count the tests of one session."""
         self._left: dict[str, set[str]] = {}
+        self._again: set[str] = set()
         for nodeid in nodeids:
             for plane in STAGES[of(nodeid)].planes:
                 self._left.setdefault(plane, set()).add(nodeid)
 
+    def again(self, nodeid: str) -> None:
+        """Note that a test will be repeated: this time its end does not count."""
+        self._again.add(nodeid)
+
     def done(self, nodeid: str) -> list[str]:
         """Note that a test has ended and return the planes that nobody needs any more."""
+        if nodeid in self._again:
+            self._again.discard(nodeid)
+            return []
         spent = []
         for plane in STAGES[of(nodeid)].planes:
             left = self._left.get(plane, set())
