@@ -84,8 +84,7 @@ def resolve(
     wanted = [entry for entry in table if _is_wanted(entry, facts)]
     found = tuple(_component(Block.of(e.path, _fill(e.content, facts)), registry) for e in wanted)
     keys = [component.key for component in found]
-    left_out = {entry.text("name") for entry in table if not _is_wanted(entry, facts)}
-    known = left_out.union(keys)
+    known = {entry.text("name") for entry in table}.union(keys)  # One that is left out may be named, too.
     for component in found:
         if keys.count(component.key) > 1:
             raise SpecError(f"components: {component.key!r} occurs twice; component names are unique")

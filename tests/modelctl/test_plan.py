@@ -196,11 +196,3 @@ def test_names_are_escaped() -> None:
     assert "<script>" not in "\n".join(svg.draw(graph))
     (line,) = [line for line in mermaid.draw(graph) if "script" in line]
     assert line == '    n1["#34;#93;#59; #60;script#62;<br/>up 1, down 1"]'
-
-
-def test_the_readme_shows_what_it_prints() -> None:
-    """The plan in the documentation is the beginning of the one that is printed."""
-    readme = (orders.ROOT / "operator" / "modelctl" / "README.md").read_text()
-    shown = readme.partition("$ modelctl plan -f examples/custom-stack\n")[2].partition("...\n```")[0]
-    assert shown
-    assert (orders.EXPECTED / "custom-stack.txt").read_text().startswith(shown)
