@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from llm_operator.clock import Clock
+from llm_operator.ending import finish
 
 Key = tuple[str, str]
 Pass = Callable[[Key], Awaitable[datetime | None]]
@@ -68,12 +69,7 @@ class Passes:
 
     async def drain(self, seconds: float) -> None:
         """Wait for running passes to end, cancel what has not after so many seconds."""
-        if self._running:
-            await asyncio.wait(self._running.values(), timeout=seconds)
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await finish(self._running.values, seconds)
 
     def _start_due(self) -> None:
         now = self._clock.now()

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from llm_operator.clock import Clock
+from llm_operator.ending import finish
 from llm_operator.kube import ApiError
 from release_api.backends.helm import Helm
 from release_api.backends.llmsvc import LLMSvc
@@ -38,6 +39,7 @@ class Checks:
         self._tools, self._reaper, self._changes = tools, reaper, changes
         self._helm, self._llmsvc = backends
         self._running: dict[Key, asyncio.Task[None]] = {}
+        self._stopping = False
         self._turns = asyncio.Semaphore(PARALLEL)
         self._log = structlog.get_logger()
 
@@ -49,6 +51,11 @@ class Checks:
             await self.everything()
             await self._housekeeping()
             await _sleep_until(clock, due)
+
+    async def drain(self, seconds: float) -> None:
+        """Give running checks so long to end and give up their locks, and begin no other."""
+        self._stopping = True
+        await finish(self._running.values, seconds)
 
     async def everything(self) -> None:
         """Check each release that could need it; one that takes long delays no other's next check."""
@@ -62,7 +69,7 @@ class Checks:
         wanted = [plan.key for plan in state.plans.uninstalling()] if keys is None else list(keys)
         due = [key for key in wanted if self._looks_gone(key)]
         due += [key for key in state.departed() if key not in due and (keys is None or key in wanted)]
-        if due:
+        if due and not self._stopping:
             await asyncio.wait([self._start(key) for key in due], timeout=READ_WAIT)
 
     def _candidates(self) -> list[Key]:
@@ -88,6 +95,7 @@ class Checks:
             held=state.held(key),
             service=ours,
             service_deleting=ours and service is not None and phase_of_service(service) is Phase.UNINSTALLING,
+            trusted=plan.trusted,
         )
 
     def _start(self, key: Key) -> asyncio.Task[None]:

@@ -142,7 +142,7 @@ class Program:
             checking.cancel()
             scaling.cancel()
             seconds = self._options.drain_seconds
-            await asyncio.gather(running.drain(seconds), autoscaler.drain(seconds))
+            await asyncio.gather(*(part.drain(seconds) for part in (running, autoscaler, checks)))
             await serving
             for task in (feeding, looking):
                 task.cancel()

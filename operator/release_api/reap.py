@@ -31,6 +31,8 @@ class Facts:
     service: bool = False
     """Whether an LLMService of its name is there, and not of another UID than the plan's."""
     service_deleting: bool = False
+    trusted: bool = True
+    """Whether the plan is as this server wrote it: nobody is acted for by the word of another one."""
 
 
 def decide(facts: Facts) -> Next:
@@ -45,12 +47,17 @@ def _helm(facts: Facts) -> Next:
         return Next.SETTLE
     if facts.phase is not Phase.UNINSTALLING or facts.held is Held.UNKNOWN:
         return Next.WAIT
-    return Next.RESUME if facts.held is Held.HELD else Next.CONFIRM
+    return _resume(facts) if facts.held is Held.HELD else Next.CONFIRM
 
 
 def _service(facts: Facts) -> Next:
     if not facts.service:
         return Next.CONFIRM
     if facts.phase is Phase.UNINSTALLING and not facts.service_deleting:
-        return Next.RESUME
+        return _resume(facts)
     return Next.WAIT
+
+
+def _resume(facts: Facts) -> Next:
+    """Go on as the user in the plan; where that cannot be believed, whoever deletes again has to."""
+    return Next.RESUME if facts.trusted else Next.WAIT

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from llm_operator.ending import finish
 from release_api.errors import UnavailableError
 
 _T = TypeVar("_T")
@@ -30,12 +31,7 @@ class Running:
 
     async def drain(self, seconds: float) -> None:
         """Wait for what runs; what has not ended then is cancelled and leaves its lock to run out."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=seconds)
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await finish(lambda: self._tasks, seconds)
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)

@@ -1,5 +1,6 @@
 """The releases: picks the backend of a request, asks whether the caller may, and lets the backend act."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,9 @@ from release_api.plan import Plan, User
 from release_api.scaling import Known, Scaled
 from release_api.tools import Tools
 from release_api.views import Facts, pods_of
+
+LOOKS, LOOK = 25, 0.2
+"""How often, and after how many seconds, a DELETE tries again that met a check at its look."""
 
 _VERBS = {
     "get": ("get", "get"),
@@ -58,11 +62,15 @@ class Releases:
     async def uninstall(self, key: Key, user: User) -> Outcome:
         """Uninstall a release; one that is being uninstalled is no error. Raises RefusedError, ApiError."""
         backend = await self._backend(user, "uninstall", key)
-        try:
-            return await backend.uninstall(key, user)
-        except BusyError as error:
-            if error.operation is not Operation.UNINSTALL:
-                raise ConflictError(str(error)) from error
+        for left in range(LOOKS, -1, -1):
+            try:
+                return await backend.uninstall(key, user)
+            except BusyError as error:
+                if error.operation is not Operation.UNINSTALL:
+                    raise ConflictError(str(error)) from error
+            if self._goes_on(key):
+                break  # Else a check only looks, under the lock: what it sees, it may leave to this request.
+            await asyncio.sleep(LOOK if left else 0)
         return Outcome(
             namespace=key[0],
             release=key[1],
@@ -143,9 +151,7 @@ class Releases:
         if plan is None and service is None:
             return None
         backend = self.backend_of(key) or Backend.LLMSVC
-        deleting = service is not None and phase_of_service(service) is Phase.UNINSTALLING
-        marked = plan is not None and plan.uninstalling and not _recreated(plan, service)
-        uninstalling = deleting or marked
+        uninstalling = _uninstalls(plan, service)
         if uninstalling:
             phase = Phase.UNINSTALLING
         elif service is not None and backend is Backend.LLMSVC:
@@ -153,6 +159,11 @@ class Releases:
         else:
             phase = plan.phase if plan is not None else Phase.PENDING
         return Known(key, backend, phase, uninstalling, plan)
+
+    def _goes_on(self, key: Key) -> bool:
+        """Say whether memory shows an uninstall that comes to its end without another request."""
+        plan, service = self.tools.state.plans.get(key), self.tools.state.services.get(key)
+        return _uninstalls(plan if plan is not None and plan.trusted else None, service)
 
     def hold(self, key: Key, reason: str | None) -> None:
         """Set what the row shows as holdReason; None takes it away."""
@@ -188,6 +199,13 @@ class Releases:
             return Scaled(applied=False, error=f"the API server does not comply: {error.status}")
         failed = done.phase is Phase.FAILED
         return Scaled(applied=not failed, error=done.output if failed else "")
+
+
+def _uninstalls(plan: Plan | None, service: Obj | None) -> bool:
+    """Say whether a plan or an LLMService says that the release is being uninstalled."""
+    if service is not None and phase_of_service(service) is Phase.UNINSTALLING:
+        return True
+    return plan is not None and plan.uninstalling and not _recreated(plan, service)
 
 
 def _recreated(plan: Plan | None, service: Obj | None) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from llm_operator.clock import Clock
+from llm_operator.ending import finish
 from llm_operator.kube import ApiError, Kube
 from release_api.autoscale import policy as policies
 from release_api.autoscale import store
@@ -90,13 +91,7 @@ class Autoscaler:
 
     async def drain(self, seconds: float) -> None:
         """Give running passes so long to end, then cancel them."""
-        if not self._busy:
-            return
-        tasks = list(self._busy.values())
-        await asyncio.wait(tasks, timeout=seconds)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await finish(self._busy.values, seconds)
 
     def _begin(self, one: Stored) -> None:
         task = asyncio.create_task(self._one(one))
