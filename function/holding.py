@@ -1,8 +1,9 @@
 """Plans an object together with the Usages by which it holds what it needs: the Usages first.
 
-A Usage protects nothing before Crossplane has put its finalizer on it. An object that is created together
-with its Usages loses what it needs when the delete comes just then: the garbage collector takes the young
-Usages away, then what they were to protect, and the object hangs for ever.
+A Usage protects nothing before Crossplane has put its finalizer on it and then, in a write of its own, a
+label on what it protects. An object that is created together with its Usages loses what it needs when the
+delete comes just then: the garbage collector takes the young Usages away, then what they were to protect,
+and the object hangs for ever.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ def add(made: Plan, observed: Observed, step: Step, edges: Sequence[Edge], names
     """
     for edge in edges:
         made.add(Step(edge.key, Usage(edge, namespace), ready=True))
-    if observed.get(step.key) is None and not all(_in_force(observed, edge.key) for edge in edges):
+    if observed.get(step.key) is None and not all(_in_force(observed, edge) for edge in edges):
         return False
     made.add(step)
     return True
 
 
-def _in_force(observed: Observed, key: str) -> bool:
-    usage = observed.get(key)
-    return usage is not None and usage.finalized
+def _in_force(observed: Observed, edge: Edge) -> bool:
+    """Say whether a Usage holds; of what is not composed here only its finalizer can tell."""
+    usage, protected = observed.get(edge.key), observed.at(edge.protected)
+    return usage is not None and usage.finalized and (protected is None or protected.in_use)

@@ -41,6 +41,7 @@ CLUSTER_ANNOTATION = "inference.modelplane.ai/cluster"
 USAGE_CONSUMER_LABEL = "modelplane.ai/usage-consumer"
 
 # Where Crossplane records the propagation policy of a delete that a Usage refused.
+IN_USE_LABEL = "crossplane.io/in-use"
 ATTEMPT_ANNOTATION = "usage.crossplane.io/deletion-attempt-with-policy"
 
 # On a guard of an InferenceCluster: what it stands for, to be asked for by name until it is gone.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from function import structs, wire
-from function.model import COMPOSED_LABEL, PROTECTION, Ref, Secret
+from function.model import COMPOSED_LABEL, IN_USE_LABEL, PROTECTION, Ref, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +63,11 @@ class Resource:
         return len(structs.entries(structs.get(self.body, "metadata", "finalizers"))) > 0
 
     @property
+    def in_use(self) -> bool:
+        """Whether deletes of it are asked about: Crossplane's webhook looks only at what has this label."""
+        return structs.text(self.body, "metadata", "labels", IN_USE_LABEL) == "true"
+
+    @property
     def controller(self) -> Owner | None:
         """The owner that controls it. Owners share the object's namespace or have none."""
         for owner in structs.blocks(self.body, "metadata", "ownerReferences"):
@@ -104,6 +109,10 @@ class Observed:
     def get(self, key: str) -> Resource | None:
         """Return the composed resource `key`; None says that it is not observed, never that it is gone."""
         return self.resources.get(key)
+
+    def at(self, ref: Ref) -> Resource | None:
+        """Return the composed resource that is this object; None where it is none, or not observed."""
+        return next((resource for resource in self.resources.values() if resource.ref == ref), None)
 
     def asked(self, name: str) -> bool:
         """Whether the answer to a lookup has arrived; before that an empty list means nothing."""

@@ -187,6 +187,16 @@ def test_an_object_comes_after_its_usages_are_in_force() -> None:
     assert "cert-manager" in call(stack(), {**configs, **usages(first)}).desired
 
 
+def test_a_usage_is_in_force_once_what_it_protects_is_labelled() -> None:
+    """Crossplane's webhook sees only what has the label, which comes in a write after the finalizer."""
+    configs = {f"provider-config-{kind}": thing(OBJECT, kind) for kind in ("helm", "kubernetes")}
+    made = observe(call(stack(), configs))
+    assert "cert-manager" in call(stack(), made).desired
+    label = made["provider-config-helm"]["metadata"]["labels"].pop("crossplane.io/in-use")
+    assert label == "true"
+    assert "cert-manager" not in call(stack(), made).desired
+
+
 @pytest.mark.parametrize(
     ("observed", "expected"),
     [
@@ -213,7 +223,10 @@ def test_components_come_up_in_order(observed: set[str], expected: set[str]) -> 
         },
         {"name": "two", "kind": "Object", "manifest": {"kind": "ConfigMap"}},
     ]
-    seen = {key: thing(RELEASE if key == "one" else OBJECT, key, ready=True) for key in observed}
+    used = {"labels": {"crossplane.io/in-use": "true"}}
+    seen = {
+        key: thing(RELEASE if key == "one" else OBJECT, key, ready=True, metadata=used) for key in observed
+    }
     settings = {"kind": "Settings", "components": table}
     first = call(stack(), seen, settings=settings)
     made = call(stack(), {**seen, **usages(first)}, settings=settings)

@@ -196,10 +196,12 @@ def usage(
     return thing(USAGE, f"usage-of-{of[1]}-by-{by[1]}", metadata={"labels": COMPOSED}, spec=spec)
 
 
-def in_force(manifest: Manifest) -> Manifest:
-    """Return what Crossplane adds to the metadata of a Usage that it has seen, nothing for other kinds."""
-    used = manifest["kind"] in ("Usage", "ClusterUsage")
-    return {"finalizers": ["usage.apiextensions.crossplane.io"]} if used else {}
+def observed_metadata(manifest: Manifest, **given: str) -> Manifest:
+    """Return metadata as observed: what is given and not said, and what Crossplane adds once Usages hold."""
+    metadata = {**given, **manifest["metadata"]}
+    if manifest["kind"] in ("Usage", "ClusterUsage"):
+        return {"finalizers": ["usage.apiextensions.crossplane.io"], **metadata}
+    return {**metadata, "labels": {**metadata.get("labels", {}), "crossplane.io/in-use": "true"}}
 
 
 def observe(response: Response, *, ready: bool = True) -> dict[str, Manifest]:
@@ -207,13 +209,9 @@ def observe(response: Response, *, ready: bool = True) -> dict[str, Manifest]:
     return {
         key: {
             **manifest,
-            "metadata": {
-                "name": key,
-                "namespace": "modelplane-system",
-                "uid": f"{key}-uid",
-                **in_force(manifest),
-                **manifest["metadata"],
-            },
+            "metadata": observed_metadata(
+                manifest, name=key, namespace="modelplane-system", uid=f"{key}-uid"
+            ),
             "status": {"conditions": [{"type": "Ready", "status": str(ready)}]},
         }
         for key, manifest in response.desired.items()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from support.calls import in_force
+from support.calls import observed_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +178,7 @@ def _made(resources: dict[str, Manifest]) -> dict[str, Manifest]:
     """Return composed resources as Crossplane observes them next: there, ready, Usages in force."""
     made: dict[str, Manifest] = {}
     for name, manifest in resources.items():
-        metadata = {**manifest["metadata"], **in_force(manifest), "uid": f"uid-of-{name}"}
+        metadata = {**observed_metadata(manifest), "uid": f"uid-of-{name}"}
         status = {"conditions": [{"type": "Ready", "status": "True"}]}
         made[name] = {**manifest, "metadata": metadata, "status": status}
     return made

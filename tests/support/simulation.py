@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossplane.function.resource import child_name
 
-from support.calls import OBJECT, RELEASE, Manifest, Response, call, in_force
+from support.calls import OBJECT, RELEASE, Manifest, Response, call, observed_metadata
 
 if TYPE_CHECKING:
     from crossplane.function.proto.v1 import run_function_pb2 as fnv1
@@ -109,8 +109,8 @@ class Simulation:
 
     def _apply(self, key: str, manifest: Manifest) -> None:
         old = next((t for t in self.things.values() if t.key == key), None)
-        metadata = {"name": old.body["metadata"]["name"] if old else key, "uid": f"{key}-uid"}
-        body = {**manifest, "metadata": {**metadata, **in_force(manifest), **manifest["metadata"]}}
+        name = old.body["metadata"]["name"] if old else key
+        body = {**manifest, "metadata": observed_metadata(manifest, name=name, uid=f"{key}-uid")}
         body["status"] = {"conditions": [{"type": "Ready", "status": "True"}], **self._status(manifest)}
         if manifest["kind"] in ("Usage", "ClusterUsage"):
             self._resolve(body)

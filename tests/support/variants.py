@@ -22,7 +22,7 @@ from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 from function import structs
 from function.fn import FunctionRunner
 from support import peer
-from support.calls import in_force
+from support.calls import observed_metadata
 
 if TYPE_CHECKING:
     import grpc
@@ -82,10 +82,22 @@ def _pretend(req: fnv1.RunFunctionRequest, rsp: fnv1.RunFunctionResponse, drop: 
     for key, found in rsp.desired.resources.items():
         if key not in req.observed.resources and any(re.fullmatch(pattern, key) for pattern in drop):
             body = structs.plain_block(found.resource)
-            body["metadata"] = {"name": key, **body["metadata"], **in_force(body)}
+            body["metadata"] = observed_metadata(body, name=key)
             structs.write(req.observed.resources[key].resource, body)
+            _label(req, body["spec"]["of"])
             more = True
     return more
+
+
+def _label(req: fnv1.RunFunctionRequest, of: Manifest) -> None:
+    """Mark what a Usage protects as Crossplane does."""
+    name = of.get("resourceRef", {}).get("name")
+    for found in req.observed.resources.values():
+        body = structs.plain_block(found.resource)
+        if body["kind"] == of["kind"] and name in (None, body["metadata"]["name"]):
+            body["metadata"].setdefault("labels", {})["crossplane.io/in-use"] = "true"
+            found.resource.Clear()
+            structs.write(found.resource, body)
 
 
 def _merge(target: fnv1.Resource, more: Manifest) -> None:

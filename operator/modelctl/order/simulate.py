@@ -14,6 +14,7 @@ from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 
 from function import structs
 from function.fn import FunctionRunner
+from function.model import IN_USE_LABEL
 from function.sources import SOURCES
 from function.sources.base import KUBECONFIG
 from modelctl.exits import CommandError, Exit
@@ -86,6 +87,7 @@ def _take(world: World, id_: str, composite: Manifest, step: int, composed: tupl
         return
     meta = {"name": f"{composite['metadata']['name']}-{key}", "uid": f"{own}-uid", **manifest["metadata"]}
     meta["finalizers"] = ["simulated"]  # Crossplane's or a provider's: it is looked after
+    meta["labels"] = {**meta.get("labels", {}), IN_USE_LABEL: "true"}  # as its Usages have it
     if "namespace" in composite["metadata"]:
         meta.setdefault("namespace", composite["metadata"]["namespace"])
     status = {"conditions": [] if manifest["kind"] in COMPOSITES else [_ready()], **_published(manifest)}

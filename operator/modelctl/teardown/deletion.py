@@ -26,8 +26,8 @@ from modelctl.snapshot.read import Reader
 from modelctl.teardown.tree import Family, Tree
 
 POLL = 1.0
-PATIENCE = 8
-"""Looks in a row in which something may look strange: a function or a collector takes a few seconds."""
+PATIENCE, COLLECTOR = 8, 60
+"""Looks in a row in which it may look strange: a function takes some seconds, a busy collector more."""
 _PENDING = "DeletionPending"
 _UNDERWAY = ("DrainingServices", "RemovingServingStack", "RemovingCluster", "Released")
 
@@ -137,7 +137,7 @@ class Deletion:
                 f"{one['kind']} {name(one)}" for one in tree.left
             )
         self._strange = self._strange + 1 if strange else 0
-        if self._strange >= PATIENCE:
+        if self._strange >= (PATIENCE if root is not None else COLLECTOR):
             code = Exit.CONFLICT if root is not None else Exit.FAILED
             raise CommandError(code, f"InferenceCluster {self.name}: {said}")
 
