@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from controlplane.plane import Plane
 from controlplane.toolbox import Toolbox
@@ -16,6 +17,10 @@ from support import documented, planes, recipes, stages
 
 SOCKET = pytest.StashKey[Path]()
 ALLOWED = Path(__file__).parent / "allowed-skips.txt"
+
+# A machine that is busy makes an example slow, not wrong.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 SharedPlane = Callable[[str], Plane]
 

@@ -85,6 +85,7 @@ def serve_models(plane: Plane) -> None:
     planes.add_node(plane)
     plane.packages.push_chart(operator.TESTS / "charts" / "textgen")
     argv = [sys.executable, "-m", controller.CONTROLLER, "--helm", plane.tools["helm"], "--port", "0"]
+    argv.append("--lease-seconds=60")  # Who loses its lease ends, and here nobody starts it again.
     env = {"PYTHONPATH": str(ROOT / "operator")}
     plane.add_process("llmservice-controller", argv, env, account=operator.ACCOUNT)
 

@@ -76,7 +76,7 @@ class Plane(RunningPlane):
         state = Layout(layout.planes_root() / name)
         if not state.description.exists():
             raise ControlPlaneError(f"no control plane named {name!r} is up: start it with `make up`")
-        control.request(state.folder, {"op": "status"}, timeout=5)
+        control.request(state.folder, {"op": "status"})
         return cls(state, Toolbox.ready(), json.loads(state.description.read_text())["api_port"])
 
     def detach(self) -> None:

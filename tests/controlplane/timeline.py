@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from dataclasses import dataclass
@@ -43,6 +44,11 @@ class Event:
     deleting: bool
     finalizers: tuple[str, ...]
     object: Object
+
+
+def all_went(events: Iterable[Event]) -> bool:
+    """Say whether the last event of every object, of events in the server's order, is its end."""
+    return set({event.ref: event.type for event in events}.values()) <= {"DELETED"}
 
 
 class Timeline:
@@ -121,6 +127,11 @@ class Timeline:
                 if len(self._events) == seen:
                     self._changed.wait(left)
             self._stopping.wait(_PAUSE_SECONDS)
+
+    def settle(self, condition: Callable[[list[Event]], bool], seconds: float = 10) -> None:
+        """Give watches that lag behind the server a moment; what has not come then did not happen."""
+        with contextlib.suppress(WaitTimeoutError):
+            self.wait(condition, "the watches have caught up", seconds)
 
     def wait_gone(self, ref: Ref, seconds: float = 60) -> None:
         """Wait until an object has gone."""

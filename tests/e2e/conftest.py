@@ -43,7 +43,10 @@ def world(request: pytest.FixtureRequest, shared_plane: Callable[[str], Plane]) 
         def make(plane: str = "open", suffix: str = "", more: tuple[tuple[str, str], ...] = ()) -> World:
             # Short: a Helm release is named after it, and may have 53 characters.
             words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
-            digest = hashlib.sha256(f"{request.node.nodeid}{suffix}".encode()).hexdigest()
+            # When the test is repeated, the first cluster may still be there.
+            attempt = getattr(request.node, "execution_count", 1)
+            told = f"{request.node.nodeid}{suffix}{attempt if attempt > 1 else ''}"
+            digest = hashlib.sha256(told.encode()).hexdigest()
             name = f"{words[:12].strip('-')}-{digest[:4]}"
             on = shared_plane(plane)
             stack.enter_context(turn(on))

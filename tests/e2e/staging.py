@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from controlplane.errors import ControlPlaneError
+
 if TYPE_CHECKING:
     from e2e.serving import Serving
 
@@ -36,5 +38,10 @@ def named(it: Serving, text: str) -> bool:
 
 def refuse(it: Serving) -> None:
     """Delete the InferenceCluster; the gate refuses and records it."""
-    with pytest.raises(Exception, match="in-use by"):
-        it.world.delete("Foreground")
+
+    def answered() -> bool:
+        with pytest.raises(ControlPlaneError, match=r"in-use by|failed calling webhook") as refusal:
+            it.world.delete("Foreground")
+        return "in-use by" in str(refusal.value)  # Else Crossplane is being restarted.
+
+    it.plane.wait(answered, "the gate answers", 120, 1)

@@ -6,37 +6,55 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from e2e.test_users import protected
 from modelctl.exits import Exit
 from support.world import CLUSTER
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from e2e.conftest import MakeWorld
     from support.world import World
 
 
-def run(it: World, code: Exit, *more: str, name: str = "") -> subprocess.CompletedProcess[str]:
+def command(it: World, *more: str) -> list[str]:
+    """Return the command that deletes the world's cluster."""
+    argv = [sys.executable, "-m", "modelctl", "delete", "cluster", it.name]
+    return [*argv, "--kubeconfig", str(it.plane.kubeconfig), *more]
+
+
+def run(it: World, code: Exit, *more: str) -> subprocess.CompletedProcess[str]:
     """Run the command and compare its exit code."""
-    argv = [sys.executable, "-m", "modelctl", "delete", "cluster", name or it.name]
-    argv += ["--kubeconfig", str(it.plane.kubeconfig), *more]
+    argv = command(it, *more)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == code, done
     return done
 
 
-def test_cascade(world: MakeWorld) -> None:
+def test_cascade(world: MakeWorld, tmp_path: Path) -> None:
     """Foreground, in order; the time given is kept, and a second run takes up the watch of the first."""
     it = world()
     it.up("Local")
     release = it.hold("settings")
-    early = run(it, Exit.TIMED_OUT, "--timeout", "3s")
+    early = run(it, Exit.TIMED_OUT, "--timeout", "20s")
     assert "it goes on: repeat to watch it" in early.stderr.splitlines()[-1]
     assert ("admin", 200) in it.deletes(it.cluster)
-    release()
-    done = run(it, Exit.DONE, "--timeout", "6m")
+    said, leaf = tmp_path / "stderr", it.leaf("settings").name
+    with (
+        said.open("w") as stderr,
+        subprocess.Popen(
+            command(it, "--timeout", "6m"), stdout=subprocess.PIPE, stderr=stderr, text=True
+        ) as second,
+    ):
+        it.plane.wait(lambda: leaf in said.read_text(), "the second run sees the leaf", 120)
+        release()
+        out, _ = second.communicate(timeout=400)
+    done = subprocess.CompletedProcess(second.args, second.returncode, out, said.read_text())
+    assert done.returncode == Exit.DONE, done
     assert done.stdout == f"InferenceCluster {it.name} is gone\n"
     assert "\x1b" not in done.stderr
     seen = early.stderr + done.stderr
-    leaf, config = it.leaf("settings").name, it.provider_config.name
+    config = it.provider_config.name
     assert f"  ProviderConfig kubernetes {config}: not deleted yet; held by Object " in seen
     assert f"    Object {leaf}: deleting since " in seen
     assert f"  Object {leaf}: gone\n" in seen
@@ -65,7 +83,7 @@ def test_in_use(world: MakeWorld) -> None:
     it = world()
     it.up("Local", "with-modelplane")
     _, release = it.replica()
-    it.plane.wait(lambda: guarded(it), "it is protected", 60, pause=0.3)
+    protected(it)
     refused = run(it, Exit.CONFLICT)
     assert f"error: InferenceCluster {it.name} is used by ModelReplica" in refused.stderr
     found = it.plane.api.get(*CLUSTER, it.name)

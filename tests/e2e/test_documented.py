@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 EXAMPLE = ROOT / "examples" / "local" / "inferencecluster.yaml"
 MISSING = "h100"
+_CONDITION = re.compile(r" *Reason:.*\n *Status:.*\n *Type:.*\n")
 
 
 class Documented:
@@ -174,8 +175,10 @@ def _columns(number: int) -> Callable[[str], str]:
 
 
 def _object(text: str, name: str) -> str:
-    """Pick what a description says of one object: what it manages and its conditions, not when."""
+    """Pick what a description says of one object: what it manages and its conditions by type, not when."""
     (section,) = [part for part in re.split(r"\n(?=Name: )", text) if part.split(None, 2)[1] == name]
-    return "".join(
+    told = "".join(
         line for line in section.splitlines(keepends=True) if re.match(r"Name:|.*(Reason|Status|Type):", line)
     )
+    conditions = iter(sorted(_CONDITION.findall(told), key=lambda each: str(each).splitlines()[-1]))
+    return _CONDITION.sub(lambda _: next(conditions), told)  # Which came first is by chance.

@@ -6,11 +6,13 @@ in test_late_step and in the tests of the demos.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from e2e.serving import SERVING_KINDS, Serving
+from policies.planes import exclusive
 from support.rendering import EXAMPLES, documents
 from support.shell import Shell
 from support.world import CLUSTER, SECRET, World
@@ -30,6 +32,7 @@ NAMESPACE = "models"
 SETTLED_SECONDS = 600
 
 
+@pytest.mark.timeout(1200)  # Two have a service of one name, and take turns.
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_example_gets_ready_and_is_deleted(
     folder: str, shared_plane: Callable[[str], Plane], charts: Repository, tmp_path: Path
@@ -39,7 +42,8 @@ def test_example_gets_ready_and_is_deleted(
     manifests = [_filled_in(plane, charts, m) for m in _manifests(folder)]
     (cluster,) = [m for m in manifests if m["kind"] == CLUSTER[1]]
     world = World(plane, cluster["metadata"]["name"], SERVING_KINDS)
-    with world, Serving(world, charts, tmp_path) as it:
+    alone = exclusive(plane, "models") if "services" in cluster["spec"] else nullcontext()
+    with alone, world, Serving(world, charts, tmp_path) as it:
         it.controller.close()
         it.namespace = it.controller.namespace = NAMESPACE
         if "services" in cluster["spec"]:

@@ -44,7 +44,8 @@ def test_background_delete_of_the_cluster_is_refused_to_the_collector_until_the_
     it.all_gone()
     answers = [code for _, code in it.deletes(it.eks)]
     assert 409 in answers
-    assert answers[-1] in (200, 404)
+    # The collector's last one may come after a replay has passed, with an old version.
+    assert 200 in answers
     users = {user for user, _ in it.deletes(it.eks)}
     assert "system:serviceaccount:kube-system:generic-garbage-collector" in users
     assert_in_order(it)
@@ -93,7 +94,7 @@ def test_delete_while_the_stack_is_still_installing(world: MakeWorld, propagatio
     it = world()
     it.create("EKS")
     it.timeline.wait(
-        lambda events: any(e.ref == it.leaf("settings") for e in events), "the first leaves exist", 90
+        lambda events: any(e.ref == it.leaf("settings") for e in events), "the first leaves exist", 300
     )
     it.delete(propagation)
     it.all_gone()
@@ -133,7 +134,7 @@ def test_removed_component_goes_while_the_others_run(world: MakeWorld) -> None:
     stack = {"apiVersion": STACK[0], "kind": STACK[1], "metadata": ref}
     it.plane.api.patch(stack, {"spec": {"crossplane": {"compositionRef": {"name": "without-settings"}}}})
     it.timeline.wait(
-        lambda events: any(e.ref == it.leaf("settings") and e.deleting for e in events), "it is deleted", 90
+        lambda events: any(e.ref == it.leaf("settings") and e.deleting for e in events), "it is deleted", 300
     )
     held = [
         u

@@ -32,7 +32,7 @@ def test_the_fault_the_naive_composition_loses_the_cluster(world: MakeWorld) -> 
     it.up("EKS", "variant-naive")
     release = it.hold("settings")
     it.delete("Background")
-    it.gone(it.eks, 30)
+    it.gone(it.eks)
     it.gone(it.kubeconfig)
     assert it.exists(it.leaf("settings"), OBJECT[0])
     release()

@@ -61,10 +61,11 @@ def test_without_secret_until_service(serving: MakeServing) -> None:
     it.world.supply_kubeconfig()
     secret = {"secretRef": {"name": it.world.kubeconfig.name}}
     it.up("a", source="Existing", composition="variant-secret-until-service", existing=secret)
-    release = it.hold("a")
+    release, release_leaf = it.hold("a"), it.world.hold("settings")
     it.world.delete("Background")
     with pytest.raises(Exception, match=r"in-use by .* usage"):
         it.world.delete("Background", it.world.kubeconfig, SECRET[0])
+    release_leaf()
     it.world.gone(
         it.world.kubeconfig
     )  # once the leaves of the stack are gone: the refused delete is replayed

@@ -36,8 +36,12 @@ def test_a_delete_takes_the_services_down_first(serving: MakeServing, propagatio
     release = it.hold("a")
     it.world.delete(propagation)
     it.world.gone(it.ref("b"))
-    status = it.plane.api.get(*SERVICE, it.ref("a").name, it.namespace)["status"]
-    assert status["deletion"]["stage"] == "RouteRemoving"
+
+    def stage() -> str:
+        status = it.plane.api.get(*SERVICE, it.ref("a").name, it.namespace)["status"]
+        return str(status.get("deletion", {}).get("stage"))
+
+    it.plane.wait(lambda: stage() == "RouteRemoving", "its route does not go", 60)
     for leaf in it.world.leaves:
         assert it.world.exists(leaf, LEAVES[leaf.kind])
     assert it.world.exists(it.world.serving_stack, STACK[0])

@@ -74,15 +74,15 @@ class Zoo:
         where = ROOT if " -k " in command else self.folder
         argv = ["sh", "-ec", command]
         done = subprocess.run(
-            argv, env=env, cwd=where, capture_output=True, text=True, timeout=60, check=False
+            argv, env=env, cwd=where, capture_output=True, text=True, timeout=180, check=False
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
     # What situations are made of
 
     def wait(self, condition: Callable[[], object], what: str) -> None:
-        """Wait a minute at most."""
-        self.plane.wait(condition, what, 60, pause=0.5)
+        """Wait three minutes at most."""
+        self.plane.wait(condition, what, 180, pause=0.5)
 
     def find(self, kind: tuple[str, str], name: str, namespace: str = SYSTEM) -> Manifest | None:
         """Return an object."""
@@ -202,17 +202,19 @@ def repair(zoo: Zoo, situation: Situation) -> None:
     """Break something, find it, and do what doctor says until it is silent about it."""
     objects = situation.objects(zoo)
     assert zoo.about(*objects) == []
-    situation.breaks(zoo)
-    zoo.wait(lambda: zoo.about(*objects), f"doctor finds {situation.id}")
-    found = zoo.about(*objects)
-    assert situation.check in {finding["check"] for finding in found}, found
-    while found:
-        command = found[0]["command"]
-        zoo.shell(command)
-        situation.helps(zoo)
-        zoo.wait(partial(zoo.silent, command, objects), f"`{command}` helps")
+    try:
+        situation.breaks(zoo)
+        zoo.wait(lambda: zoo.about(*objects), f"doctor finds {situation.id}")
         found = zoo.about(*objects)
-    situation.afterwards(zoo)
+        assert situation.check in {finding["check"] for finding in found}, found
+        while found:
+            command = found[0]["command"]
+            zoo.shell(command)
+            situation.helps(zoo)
+            zoo.wait(partial(zoo.silent, command, objects), f"`{command}` helps")
+            found = zoo.about(*objects)
+    finally:
+        situation.afterwards(zoo)
 
 
 def head(kind: tuple[str, str], name: str, namespace: str = "") -> Manifest:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from crossplane.function.resource import child_name
-from urllib3.exceptions import HTTPError
 
-from controlplane.kube import ApiError
 from controlplane.timeline import Ref, Timeline
 from function import names
+from install import kubelet
 from operator_harness.world import API, TESTS
 from support import registry
 from support.world import CLUSTER, SYSTEM, World
@@ -47,35 +44,20 @@ class Brought:
         self.plane, self.world = world.plane, world
         self.name = f"mp-llm-operator-{names.digest(SYSTEM, world.stack)}"
         self.timeline = Timeline(world.plane.api, [SERVICE])
-        self._over = threading.Event()
-        self._kubelet = threading.Thread(target=self._stop_with_its_deployment, daemon=True)
+        self._kubelet = kubelet.stopping(self.plane, NAMESPACE, self.name)
 
     def __enter__(self) -> Self:
         """Start recording the service."""
         self.timeline.__enter__()
-        self._kubelet.start()
+        self._kubelet.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop the controller and the recording."""
-        self._over.set()
-        self._kubelet.join()
-        self._stop()
+        self._kubelet.__exit__(kind, error, trace)
         self.timeline.__exit__(kind, error, trace)
-
-    def _stop(self) -> None:
-        if self.plane.status().get(self.name, {}).get("state") == "running":
-            self.plane.stop(self.name)
-
-    def _stop_with_its_deployment(self) -> None:
-        """Stop it as the kubelet would: its roles go too, so it would lose the lease, and end by itself."""
-        while not self._over.wait(0.5):
-            with contextlib.suppress(ApiError, HTTPError):  # the next look may be answered
-                if self.plane.api.find("apps/v1", "Deployment", self.name, NAMESPACE) is None:
-                    self._stop()
-                    return
 
     @property
     def release(self) -> Ref:
@@ -92,7 +74,7 @@ class Brought:
         """Wait until the chart of this version is installed, and run its image as the kubelet would."""
         self.plane.wait(lambda: self._image().endswith(f"/llm-operator:{tag}"), f"{self.name} is {tag}", 120)
         assert self._image().startswith(f"{registry.REGISTRY}/")
-        registry.run_deployment(self.plane, NAMESPACE, self.name)
+        registry.run_deployment(self.plane, NAMESPACE, self.name, kubelet.PATIENT)
         self.plane.wait(
             lambda: '"waiting for the lease"' in self._log(), f"the controller of {tag} runs", 120
         )

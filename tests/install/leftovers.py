@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from controlplane.errors import ControlPlaneError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -62,7 +64,12 @@ def named(plane: Plane, *marks: str) -> list[str]:
 def terminating(plane: Plane) -> list[str]:
     """Return everything on the plane, of whatever kind, that is being deleted and does not go."""
     kinds = plane.kubectl("api-resources", "--verbs=list,delete", "--output=name").split()
-    return [_name(item) for item in _items(plane, kinds) if "deletionTimestamp" in item["metadata"]]
+    try:
+        return [_name(item) for item in _items(plane, kinds) if "deletionTimestamp" in item["metadata"]]
+    except ControlPlaneError as error:
+        if "doesn't have a resource type" not in str(error):
+            raise
+        return ["a kind, whose definition went meanwhile"]
 
 
 def _items(plane: Plane, kinds: Iterable[str]) -> list[dict[str, Any]]:

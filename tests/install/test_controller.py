@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from install import leftovers
+from install import kubelet, leftovers
 from install.versions import NEW
 from operator_harness.world import ACCOUNT, API, TESTS
 from policies.planes import exclusive
@@ -30,7 +30,7 @@ WAYS = {"kustomize": CONTROLLER, "Helm": "llm-operator"}
 
 
 # Two others may be before it, each with a controller for all namespaces of the plane.
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("way", WAYS)
 def test_install_upgrade_uninstall(plane: Plane, way: str) -> None:
     """The README's commands install, upgrade and uninstall, and no LLMService notices the upgrade."""
@@ -49,9 +49,9 @@ def test_install_upgrade_uninstall(plane: Plane, way: str) -> None:
         uninstall = registry.documented(f"Uninstall with {way}", README)
         registry.run(plane, uninstall[0])
         assert plane.api.list("v1", "Secret", NAMESPACE, labelSelector="owner=helm") == []
-        for command in uninstall[1:]:
-            registry.run(plane, command)
-        plane.stop(name)
+        with kubelet.stopping(plane, SYSTEM, name):
+            for command in uninstall[1:]:
+                registry.run(plane, command)
         left = partial(leftovers.named, plane, "llmservice", "llm-operator")
         plane.wait(lambda: not left(), "nothing of the controller is left", 60)
         plane.kubectl("delete", "namespace", NAMESPACE)
@@ -61,10 +61,10 @@ def _run(plane: Plane, name: str, heading: str, tag: str = "") -> None:
     """Run the documented commands, and the controller out of the image that the Deployment names then."""
     for command in registry.documented(heading, README):
         registry.run(plane, command)
-    plane.kubectl("rollout", "status", f"deployment/{name}", f"--namespace={SYSTEM}", "--timeout=60s")
+    plane.kubectl("rollout", "status", f"deployment/{name}", f"--namespace={SYSTEM}", "--timeout=180s")
     image = _deployment(plane, name)["spec"]["template"]["spec"]["containers"][0]["image"]
     assert image.startswith(f"{registry.REGISTRY}/llm-operator:{tag}")
-    registry.run_deployment(plane, SYSTEM, name)
+    registry.run_deployment(plane, SYSTEM, name, kubelet.PATIENT)
 
 
 def _deployment(plane: Plane, name: str) -> Object:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from controlplane.errors import ControlPlaneError
-from install import brought, leftovers, versions
+from install import brought, kubelet, leftovers, versions
 from install.versions import NEW, NEW_REASON, OLD, REASON
 from package.images import table
 from package.images.sources import ROOT
@@ -29,7 +29,7 @@ DEFINITIONS = (
 )
 
 
-@pytest.mark.timeout(1200)  # it waits for its turn with the controller
+@pytest.mark.timeout(2400)  # it waits for its turn with the controller
 def test_install_upgrade_uninstall(plane: Plane) -> None:
     """The README's commands install, upgrade and uninstall, and no live cluster notices the upgrade."""
     assert leftovers.of_product(plane) == []
@@ -65,7 +65,7 @@ def _another_controller(plane: Plane) -> None:
     """Install the controller by kustomize, as somebody may have done before, and run it."""
     for command in registry.documented("Install with kustomize", OPERATOR):
         registry.run(plane, command)
-    registry.run_deployment(plane, *brought.ANOTHER, "--port=0")
+    registry.run_deployment(plane, *brought.ANOTHER, "--port=0", kubelet.PATIENT)
     plane.wait(lambda: "became leader" in plane.logs(brought.ANOTHER[1]), "the other controller leads", 120)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from controlplane.plane import Plane
 
 OLD, NEW = "v0.1.0", "v0.2.0"
-_PUSH_SECONDS = 500.0
+_PUSH_SECONDS = 1000.0
 # What the new version's function says in place of what this one does.
 REASON, NEW_REASON = "BackendHealthy", "BackendHealthyAgain"
 

@@ -166,7 +166,7 @@ def _broken(run: Run) -> bool:
 
 def test_dead_for_too_long(operator_world: World, tmp_path: Path) -> None:
     """Who cannot renew its lease ends itself, with a code that has it started again."""
-    with _running(operator_world, tmp_path, "lease", lease=6) as (run, proxy):
+    with _running(operator_world, tmp_path, "lease", lease=15) as (run, proxy):
         proxy.dead = True
         proxy.cut()
         run.controller.wait_dead()

@@ -77,13 +77,13 @@ def test_failed_install_is_told_and_retried(operator_world: World, tmp_path: Pat
         run.set_up()
         run.step("wait", {"phase": "Failed", "ready": "HelmFailed"})
         assert "spec.ports[0].port" in str(run.status()["conditions"])
-        run.step("clock", "8s")
+        run.step("clock", "3s")
         run.step("hold", {"phase": "Failed"})
         assert (len(run.helm.runs("install")), len(run.helm.runs("upgrade"))) == (1, 0)
-        run.step("clock", "3s")
+        run.step("clock", "8s")
         wait_until(lambda: len(run.helm.runs("upgrade")) == 1, "the second try", PATIENCE)
         run.step("wait", {"phase": "Failed"})
-        run.step("clock", "15s")
+        run.step("clock", "11s")
         run.step("hold", {"phase": "Failed"})
         assert len(run.helm.runs("upgrade")) == 1, "the second wait is longer"
         run.step("spec", {"values": {"broken": False}})
@@ -226,9 +226,9 @@ def test_unreadable_record_waits(operator_world: World, tmp_path: Path) -> None:
         run.world.plane.api.patch(record, {"data": {"release": base64.b64encode(b"no record").decode()}})
         run.step("delete", "service")
         run.step("wait", {"stage": "RouteRemoving", "message": record["metadata"]["name"]})
-        run.step("clock", "9m50s")
+        run.step("clock", "9m")
         run.step("hold", {"held": True, "stage": "RouteRemoving"})
-        run.step("clock", "11s")
+        run.step("clock", "61s")
         run.step(
             "wait", {"held": False, "outcome": "TimedOut", "message": "helm release sable is left behind"}
         )

@@ -46,7 +46,7 @@ async def _two_passes(offset: Path, moves: list[int]) -> tuple[datetime, datetim
     _move(offset, moves[1])
     await asyncio.wait_for(ended.wait(), 20)
     running.cancel()
-    assert passes.latest < timedelta(seconds=5)
+    assert passes.latest < timedelta(seconds=15)
     assert starts[0].tzinfo is UTC
     return starts[0], starts[1]
 

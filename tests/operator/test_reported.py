@@ -133,9 +133,9 @@ def test_route_kind_is_not_installed(operator_world: World, tmp_path: Path) -> N
                 )
             run.step("delete", "service")
             run.step("wait", {"stage": "RouteSettling"})
-            run.step("clock", "25s")
+            run.step("clock", "10s")
             run.step("hold", {"stage": "RouteSettling"})
-            run.step("clock", "6s")
+            run.step("clock", "21s")
             run.step("wait", {"stage": "PodsTerminating"})
             run.step("remove", "pod/sable-0")
             run.step("clock", "5s")
@@ -158,9 +158,9 @@ def test_any_other_error_is_not_gone(operator_world: World, tmp_path: Path, stat
             proxy.add(Fault("GET", "/modelroutes/", times=None, status=status, body=body))
             run.step("delete", "service")
             run.step("wait", {"stage": "RouteRemoving", "message": "the route is out of reach"})
-            run.step("clock", "9m50s")
+            run.step("clock", "9m")
             run.step("hold", {"stage": "RouteRemoving"})
-            run.step("clock", "11s")
+            run.step("clock", "61s")
             run.step("wait", {"held": False, "outcome": "RouteStuck"})
             assert run.controller.complaints() == []
         finally:

@@ -27,7 +27,7 @@ class Call:
 
 def calls(plane: Plane, namespace: str | None = None) -> list[Call]:
     """Return the answered calls on a namespace's objects so far, in the order in which they came in."""
-    found = [_call(event) for event in _answered(plane) if _about(event, namespace)]
+    found = [_call(event) for event in _answered(plane, namespace) if _about(event, namespace)]
     return sorted(found, key=lambda call: call.moment)
 
 
@@ -44,8 +44,10 @@ def changes(plane: Plane, namespace: str) -> list[Call]:
     ]
 
 
-def _answered(plane: Plane) -> Iterator[Object]:
-    return (event for event in plane.audit() if event["stage"] == "ResponseComplete" and "objectRef" in event)
+def _answered(plane: Plane, namespace: str | None) -> Iterator[Object]:
+    """Return the events with an answer; those that cannot be about the namespace are not even parsed."""
+    events = plane.audit((namespace,) if namespace else ())
+    return (event for event in events if event["stage"] == "ResponseComplete" and "objectRef" in event)
 
 
 def _about(event: Object, namespace: str | None) -> bool:

@@ -118,7 +118,10 @@ class Run(Scene):
         self.controller.stop()
 
     def _step_helm(self, row: Object) -> None:
-        self.helm.fail(row["verb"], row["fails"]) if row.get("fails") else self.helm.heal(row["verb"])
+        if row.get("fails"):
+            self.helm.fail(row["verb"], row["fails"], once=row.get("once", False))
+        else:
+            self.helm.heal(row["verb"])
 
     def _step_wait(self, want: Object) -> None:
         what = f"{self.case['id']}: {want}, last seen {{}}"

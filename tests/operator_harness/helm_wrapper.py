@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SCRIPT = """#!/bin/sh
-# Notes the run, then becomes helm; a file fail-VERB makes that verb fail with the file's text.
+# Notes the run, then becomes helm; a file fail-VERB makes that verb fail with its text, once-VERB once.
 printf '%s\\n' "$*" >> {log}
-if [ -e {folder}/fail-"$1" ]; then cat {folder}/fail-"$1" >&2; exit 1; fi
-if [ -e {folder}/hang-"$1" ]; then exec sleep 600; fi
+at={folder}
+if [ -e $at/once-"$1" ]; then cat $at/once-"$1" >&2; rm $at/once-"$1"; exit 1; fi
+if [ -e $at/fail-"$1" ]; then cat $at/fail-"$1" >&2; exit 1; fi
+if [ -e $at/hang-"$1" ]; then exec sleep 600; fi
 exec {helm} "$@"
 """
 
@@ -46,9 +48,10 @@ class HelmWrapper:
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [line for line in lines if line.split()[0] == verb]
 
-    def fail(self, verb: str, message: str) -> None:
-        """Let a verb fail with this message from now on."""
-        (self.folder / f"fail-{verb}").write_text(f"Error: {message}\n")
+    def fail(self, verb: str, message: str, *, once: bool = False) -> None:
+        """Let a verb fail with this message: from now on, or once."""
+        kind = "once" if once else "fail"
+        (self.folder / f"{kind}-{verb}").write_text(f"Error: {message}\n")
 
     def hang(self, verb: str) -> None:
         """Let a verb hang from now on."""
@@ -56,5 +59,5 @@ class HelmWrapper:
 
     def heal(self, verb: str) -> None:
         """Let a verb work again."""
-        for kind in ("fail", "hang"):
+        for kind in ("fail", "once", "hang"):
             (self.folder / f"{kind}-{verb}").unlink(missing_ok=True)

@@ -5,7 +5,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,16 @@ class Program:
     def stop(self) -> int:
         """Ask it to end and return its exit code."""
         return self._end(signal.SIGTERM)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let it do nothing within the block: what it sees next is what came of the whole block."""
+        process = self._running()
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     @property
     def dead(self) -> bool:

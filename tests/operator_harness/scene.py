@@ -1,9 +1,10 @@
 """What a case file describes besides the program under test: nodes, pods, and what happens to them."""
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
-from controlplane.kube import Object
+from controlplane.kube import ApiError, Object
 from operator_harness.world import API, ROUTE_API, World
 
 
@@ -93,6 +94,10 @@ class Scene:
                 if not obj["metadata"].get("deletionTimestamp"):
                     api.delete(obj)
         for pod in api.list("v1", "Pod", self.namespace):
-            self._step_remove(f"pod/{pod['metadata']['name']}")
+            try:
+                self._step_remove(f"pod/{pod['metadata']['name']}")
+            except ApiError as error:
+                if error.status != HTTPStatus.NOT_FOUND:
+                    raise  # Else it went by itself.
         for node in self.case.get("nodes", {"n1": True}):
             api.request("DELETE", f"/api/v1/nodes/{self._node_name(node)}")

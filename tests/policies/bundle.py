@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from policies.wire import Wire
 
 FLAT = BUNDLE / "bundle.yaml"
+_TRIES = 20
 _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
@@ -86,8 +87,12 @@ def _replace(wire: Wire, manifest: Object) -> None:
     if created.allowed:
         return
     assert created.code == 409, f"{path}: {created.message}"
-    version = {"resourceVersion": wire.must("GET", path).body["metadata"]["resourceVersion"]}
-    wire.must("PUT", path, {**manifest, "metadata": {**manifest["metadata"], **version}})
+    for _ in range(_TRIES):  # The controller manager writes the status of a new one.
+        version = {"resourceVersion": wire.must("GET", path).body["metadata"]["resourceVersion"]}
+        put = wire.send("PUT", path, {**manifest, "metadata": {**manifest["metadata"], **version}})
+        if put.code != 409:
+            break
+    assert put.allowed, f"{path}: {put.message}"
 
 
 def _path(manifest: Object) -> str:

@@ -168,6 +168,9 @@ def test_component_that_is_stopped_on_purpose_is_no_failure() -> None:
         plane.kill("kube-controller-manager")
         assert plane.status()["kube-controller-manager"]["state"] == "stopped"
         plane.restart("kube-controller-manager")
+        # It ends when it finds no API server for ten seconds after its start: so not at once.
+        plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "acts"}})
+        plane.wait(lambda: plane.api.find("v1", "ServiceAccount", "default", "acts"), "it acts again")
         plane.restart("kube-apiserver")
         plane.wait(lambda: plane.api.find("v1", "ServiceAccount", "default", "default"), "the API is back")
         assert {report["state"] for report in plane.status().values()} == {"running"}
@@ -186,7 +189,7 @@ def test_command_line_brings_a_plane_up_and_down(state: Path, capfd: pytest.Capt
     assert "kube-system" in output
     assert output.endswith(f"{state / 'cli' / 'kubeconfig'}\n")
     subprocess.run([*command, "down", "--name", "cli"], check=True)
-    assert processes_of(state / "cli") == []
+    assert_all_gone(state / "cli")
     assert not (state / "cli").exists()
     assert cli.main(["status", "--name", "cli"]) == 1
 
@@ -202,15 +205,17 @@ def test_garbage_collector_acts_under_its_own_account(whole: Plane) -> None:
             Ref("ConfigMap", "default", "owner"),
             Ref("ConfigMap", "default", "child"),
         ]
-    deletes = {
-        event["objectRef"]["name"]: event["user"]["username"]
-        for event in whole.audit()
-        if event["verb"] == "delete" and event["objectRef"]["resource"] == "configmaps"
-    }
-    assert deletes == {
-        "owner": "admin",
-        "child": "system:serviceaccount:kube-system:generic-garbage-collector",
-    }
+    expected = {"owner": "admin", "child": "system:serviceaccount:kube-system:generic-garbage-collector"}
+
+    def told() -> bool:  # An audit line may come after the watch event.
+        deletes = (
+            event
+            for event in whole.audit(containing=("configmaps",))
+            if event["verb"] == "delete" and event["objectRef"]["resource"] == "configmaps"
+        )
+        return {event["objectRef"]["name"]: event["user"]["username"] for event in deletes} == expected
+
+    whole.wait(told, "the audit log names both")
 
 
 def test_every_component_acts_under_its_own_account(whole: Plane) -> None:
@@ -287,8 +292,7 @@ def test_terminating_pod_goes_after_the_time_its_annotation_says(whole: Plane) -
         started = time.monotonic()
         whole.api.delete(whole.api.get("v1", "Pod", "slow", "default"))
         timeline.wait_gone(Ref("Pod", "default", "slow"), 60)
-        # The grace period is ten minutes; the upper bound allows for a busy machine.
-        assert 2.5 < time.monotonic() - started < 20
+        assert time.monotonic() - started > 2.5  # The grace period is ten minutes.
 
 
 def running(pod: Object) -> bool:

@@ -41,7 +41,14 @@ class Server:
 
     def wait_for(self, query: str, value: str | None) -> None:
         """Wait until a query evaluates to a number, or to no series at all."""
-        wait_until(lambda: self.value(query) == value, f"{query} is {value}", PATIENCE, 0.1)
+
+        def arrived() -> bool:
+            try:
+                return self.value(query) == value
+            except OSError:
+                return False
+
+        wait_until(arrived, f"{query} is {value}", PATIENCE, 0.1)
 
 
 @contextmanager

@@ -30,6 +30,13 @@ def release_world(
     yield from _prepared(shared_plane(planes.SMALL), tmp_path_factory)
 
 
+@pytest.fixture
+def lone_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Return a plane for one test alone: its server looks after all namespaces."""
+    with planes.lone() as plane:
+        yield from _prepared(plane, tmp_path_factory)
+
+
 @pytest.fixture(scope="session")
 def pod_world(
     shared_plane: Callable[[str], Plane], tmp_path_factory: pytest.TempPathFactory

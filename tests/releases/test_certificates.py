@@ -29,7 +29,7 @@ async def _renewed(ca: certs.Pair, folder: Path) -> None:
         await asyncio.sleep(5 * EVERY)
         assert await _served(port, ca) == before
         certs.signed(ca, ["127.0.0.1"]).write(folder, ca.cert)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await _served(port, ca) == before:  # noqa: ASYNC110 - each look is a connection
                 await asyncio.sleep(EVERY)
         assert not looking.done()

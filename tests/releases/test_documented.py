@@ -190,9 +190,12 @@ def test_apply_deployment(release_world: World, tmp_path: Path) -> None:
     assert "deployment.apps/release-api" in shell("apply-release-api", part=lambda _: "")
 
 
-def test_on_a_laptop(release_world: World, tmp_path: Path) -> None:
-    """Token and server as the README has them; inside the plane the port is nobody else's."""
-    plane = release_world.plane
+def test_on_a_laptop(lone_world: World, tmp_path: Path) -> None:
+    """Token and server as the README has them; inside the plane the port is nobody else's.
+
+    It looks after all namespaces, and so would after those of other tests.
+    """
+    plane = lone_world.plane
     inside = plane.state.private("kubeconfigs") / "admin"
     shell = Shell(plane.tools, tmp_path, inside, where=tmp_path)
     shell("make-token")

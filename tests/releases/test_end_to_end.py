@@ -37,15 +37,18 @@ def _listed_until_gone(run: Run) -> list[int]:
             assert _pods(run) == [], "it is not listed any more, and pods are there"
             return seen
         assert row["phase"] == "uninstalling", row
-        assert run.send("DELETE").output == "uninstall already in progress"
+        answer = run.send("DELETE")
+        if answer.status == 404:
+            continue  # It went after the row was read.
+        assert answer.output == "uninstall already in progress"
         seen.append(row.get("podsRemaining", 0))
         time.sleep(0.3)
     raise AssertionError(f"still listed after six minutes: {row}")
 
 
 def test_helm(pod_world: World, tmp_path: Path) -> None:
-    """A deployment of two pods that take five seconds to end: listed until they have."""
-    values = {"replicas": 2, "grace": 30, "terminatesAfter": "5s"}
+    """A deployment of two pods that take twenty seconds to end: listed until they have."""
+    values = {"replicas": 2, "grace": 60, "terminatesAfter": "20s"}
     run = Run(pod_world, {"id": "e2e-helm", "nodes": {}, "values": values}, tmp_path)
     try:
         run.set_up()
@@ -55,9 +58,9 @@ def test_helm(pod_world: World, tmp_path: Path) -> None:
         run.step("do", {"DELETE": {"status": 200, "phase": "uninstalling", "has": "uninstalled"}})
         run.step("check", {"record": False})
         drift = "uninstall in progress: PodsTerminating"
-        run.step("check", {"row": {"phase": "uninstalling", "drift": drift}})
+        run.step("wait", {"row": {"phase": "uninstalling", "drift": drift}})
         seen = _listed_until_gone(run)
-        assert time.monotonic() - began > 4
+        assert time.monotonic() - began > 20
         assert max(seen) == 2
         assert len(run.helm.runs("uninstall")) == 1
         run.step("check", {"plan": "absent", "audit": {"uninstall removed": 1}})
@@ -90,7 +93,7 @@ def _unstaged(run: Run) -> Iterator[None]:
 
 def test_llmsvc_staged(pod_world: World, tmp_path: Path) -> None:
     """The real controller takes it down in stages; the row passes them on, and goes with the object."""
-    values = {"replicas": 1, "grace": 30, "terminatesAfter": "4s", "route": {"enabled": True}}
+    values = {"replicas": 1, "grace": 60, "terminatesAfter": "15s", "route": {"enabled": True}}
     case = {"id": "e2e-staged", "nodes": {}, "values": values, "backend": "llmsvc", "controller": "real"}
     run = Run(pod_world, case, tmp_path)
     stages: list[str] = []

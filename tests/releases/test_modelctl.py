@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -101,7 +102,7 @@ def test_delete_waits_until_the_pods_are_gone(release_world: World, tmp_path: Pa
         target = ("releases", "delete", f"{me.run.namespace}/{me.run.name}")
         done = me.says(*target)
         assert done.stdout.startswith(f"{me.run.namespace}/{me.run.name}: uninstalling: release ")
-        late = me.says(*target, "--wait", "--timeout", "3s", code=Exit.TIMED_OUT)
+        late = me.says(*target, "--wait", "--timeout", "12s", code=Exit.TIMED_OUT)
         assert "1 pod left: left" in late.stderr
         assert "it goes on: repeat to watch it" in late.stderr.splitlines()[-1]
         argv = [*me.command(*target, "--wait", "-o", "json"), "--token-file", str(me.token)]
@@ -182,7 +183,7 @@ def test_terminal(release_world: World, tmp_path: Path) -> None:
     """On a terminal the progress is redrawn in place, with times as seen from now."""
     with person(release_world, tmp_path, "terminal", pods=[POD]) as me:
         argv = me.command(
-            "releases", "delete", f"{me.run.namespace}/{me.run.name}", "--wait", "--timeout", "4s"
+            "releases", "delete", f"{me.run.namespace}/{me.run.name}", "--wait", "--timeout", "12s"
         )
         ours, theirs = pty.openpty()
         with subprocess.Popen(
@@ -193,7 +194,7 @@ def test_terminal(release_world: World, tmp_path: Path) -> None:
         assert shown.returncode == Exit.TIMED_OUT
         assert "\x1b[J" in drawn
         assert "A\r\x1b[J" in drawn
-        assert ", for 1s" in drawn or ", for 2s" in drawn
+        assert re.search(r", for \d+s", drawn), drawn
 
 
 def _drain(terminal: int) -> str:

@@ -1,15 +1,10 @@
 """The server runs under exactly the shipped Role: no call is refused, and no verb is granted for nothing."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from controlplane.kube import Object, wait_until
-from operator_harness import charts, planes
-from operator_harness.world import PATIENCE, TESTS, World
+from operator_harness.world import PATIENCE, World
 from release_api import rbac
-from releases_harness import callers
 from releases_harness.callers import SERVER
 from releases_harness.cases import Run
 
@@ -21,16 +16,6 @@ CASE = {
     "pods": [{"name": "sable-0"}],
     "archives": [{"name": "extra"}],
 }
-
-
-@pytest.fixture
-def lone_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Return a plane for one test alone: its server looks after all namespaces."""
-    with planes.lone() as plane:
-        callers.install(plane)
-        helm = plane.tools["helm"]
-        with charts.serve(helm, TESTS / "charts", tmp_path_factory.mktemp("charts")) as repository:
-            yield World(plane, repository)
 
 
 def test_shipped_role_is_enough_and_no_more(lone_world: World, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from operator_harness.world import PATIENCE
 from prometheus_harness.exporter import NAME, Exporter
 from prometheus_harness.server import Server as Prometheus
 from release_api.names import AUTOSCALE_LABEL
+from releases_harness.callers import await_right
 from releases_harness.cases import Run
 from releases_harness.seen import PLAN, POLICY
 from releases_harness.server import Server
@@ -85,6 +86,7 @@ class ScaledRun(Run):
         found = self.world.plane.api.get(*kind, account, self.namespace)
         rules = [{**rule, "verbs": ["get", "list", "watch"]} for rule in found["rules"]]
         self.world.plane.api.patch({**found, "apiVersion": kind[0], "kind": kind[1]}, {"rules": rules})
+        await_right(self.world, (self.namespace, account), ("", "secrets", "create"), allowed=False)
 
     def _step_scribble(self, _argument: object) -> None:
         """Name somebody powerful in the plan, as whoever can write ConfigMaps could."""

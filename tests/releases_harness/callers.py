@@ -5,8 +5,9 @@ from typing import Any
 
 import yaml
 
+from controlplane.kube import wait_until
 from controlplane.plane import Plane
-from operator_harness.world import DEPLOY, World
+from operator_harness.world import DEPLOY, PATIENCE, World
 
 SERVER = ("llm-operator-system", "release-api")
 AUDIENCE = "release-api"
@@ -30,7 +31,7 @@ def install(plane: Plane) -> None:
 
 def caller(world: World, namespace: str, name: str, rules: Iterable[Rule] = EVERYTHING) -> str:
     """Make an account that may do what the rules say, in its own namespace; return its token."""
-    api = world.plane.api
+    api, rules = world.plane.api, tuple(rules)
     rbac = "rbac.authorization.k8s.io"
     meta = {"name": name, "namespace": namespace}
     granted = [{"apiGroups": [g], "resources": list(r), "verbs": list(v)} for g, r, v in rules]
@@ -44,4 +45,26 @@ def caller(world: World, namespace: str, name: str, rules: Iterable[Rule] = EVER
         "subjects": [{"kind": "ServiceAccount", **meta}],
     }
     api.apply(binding)
+    for group, resources, verbs in rules[:1]:
+        await_right(world, (namespace, name), (group, resources[0], verbs[-1]), allowed=True)
     return world.plane.token((namespace, name), AUDIENCE)
+
+
+def await_right(
+    world: World, account: tuple[str, str], right: tuple[str, str, str], *, allowed: bool
+) -> None:
+    """Wait until the API server judges by what was written of an account's (group, resource, verb)."""
+    group, resource, verb = right
+    what = {"namespace": account[0], "group": group, "resource": resource, "verb": verb}
+    user = "system:serviceaccount:{}:{}".format(*account)
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": what},
+    }
+
+    def judged() -> bool:
+        answer = world.plane.api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+        return bool(answer["status"]["allowed"]) is allowed
+
+    wait_until(judged, f"{user} may {verb} {resource}: {allowed}", PATIENCE, 0.05)

@@ -164,9 +164,6 @@ class Run(Sights):
         found = self._seen(want)
         assert found == want, f"{found} is not {want}"
 
-    def _step_wait(self, want: Object) -> None:
-        wait_until(lambda: self._holds(want), f"{want}, last seen {self._seen(want)}", PATIENCE, 0.05)
-
     def _step_hold(self, want: Object) -> None:
         """See that something stays as it is, although the loop looks: over two of its rounds."""
         for _ in range(2):
@@ -247,12 +244,12 @@ class Run(Sights):
 
     def _step_recreate(self, how: str) -> None:
         """Let the LLMService go, unless it is the first, and make another of its name at once."""
-        if how != "first":
-            self._step_remove("service")
-        api = self.world.plane.api
         gone = lambda: self.world.find_service(self.namespace, self.name) is None  # noqa: E731 - one condition
-        wait_until(gone, "the old object is gone", PATIENCE, 0.02)
-        api.create(self.world.service(self.namespace, self.name, finalizers=[HOLD]))
+        with self.server.paused():  # It sees both: between them the release would be gone.
+            if how != "first":
+                self._step_remove("service")
+            wait_until(gone, "the old object is gone", PATIENCE, 0.02)
+            self.world.plane.api.create(self.world.service(self.namespace, self.name, finalizers=[HOLD]))
 
     # Checks
 

@@ -3,12 +3,17 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import urllib3
 
 from controlplane.kube import Object
+
+
+class UnavailableError(AssertionError):
+    """The server says that it cannot tell now, and when to ask again."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Client:
     def rows(self, namespace: str | None = None) -> list[Object]:
         """Return the listed rows, of one namespace or all."""
         answer = self.call("GET", "/api/deployments")
+        if answer.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            raise UnavailableError(answer)
         assert answer.status == 200, answer
         return [row for row in answer.body["items"] if namespace in (None, row["namespace"])]
 

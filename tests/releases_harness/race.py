@@ -119,7 +119,7 @@ class Race:
         first.kill()
         began = time.monotonic()
         gone = lambda: not Path(f"/proc/{child}").exists()  # noqa: E731 - one condition
-        wait_until(gone, "the helm child is dead", 2, 0.01)
+        wait_until(gone, "the helm child is dead before the lock runs out", self.lock_seconds, 0.01)
         held.set()
         del self.helm.held["r00"]
 

@@ -1,12 +1,14 @@
 """What can be seen of a case's release: through the API, and in the cluster."""
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.kube import Object
+from controlplane.kube import Object, wait_until
 from operator_harness.helm_wrapper import HelmWrapper
 from operator_harness.scene import Scene
-from releases_harness.client import Answer, Client
+from operator_harness.world import PATIENCE
+from releases_harness.client import Answer, Client, UnavailableError
 from releases_harness.server import Server
 
 PLAN, POLICY = "swiss-plan-", "swiss-autoscale-"
@@ -36,6 +38,22 @@ class Sights(Scene):
     def path(self) -> str:
         """The release's path."""
         return f"/api/releases/{self.namespace}/{self.name}"
+
+    def _step_wait(self, want: Object) -> None:
+        """Wait until something holds; a server that cannot tell just now is asked again."""
+        last: Object = {}
+
+        def arrived() -> bool:
+            nonlocal last
+            with contextlib.suppress(UnavailableError):
+                last = self._seen(want)
+            return last == want
+
+        try:
+            wait_until(arrived, str(want), PATIENCE, 0.05)
+        except Exception as error:
+            error.add_note(f"last seen: {last}")
+            raise
 
     def _holds(self, want: Object) -> bool:
         return self._seen(want) == want

@@ -14,7 +14,7 @@ import yaml
 from controlplane.errors import ControlPlaneError, WaitTimeoutError
 from controlplane.options import Options
 from controlplane.plane import Plane
-from controlplane.timeline import Timeline
+from controlplane.timeline import Timeline, all_went
 from examples.demo import backstage, verdict
 from examples.demo.demo import Telling
 from examples.demo.objects import What
@@ -104,7 +104,9 @@ def _play(screen: Screen) -> None:
         timeline = stack.enter_context(Timeline(plane.api, _WATCHED, only=_is_ours))
         _come_up(screen, plane, timeline)
         _go_down(screen, plane, timeline)
-        _conclude(screen, timeline.events, _finally_left(plane))
+        left = _finally_left(plane)
+        timeline.settle(all_went)
+        _conclude(screen, timeline.events, left)
     screen.say("", f"{time.monotonic() - started:.0f} s in all; the control plane is down again")
 
 

@@ -30,7 +30,7 @@ _PACKAGES = "pkg.crossplane.io/v1"
 # Where Crossplane mounts a function's certificate, and the kubelet an account's token.
 _TLS = "/tls/server"
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-_PULL_SECONDS = 300.0
+_PULL_SECONDS = 600.0
 
 
 def publish(plane: Plane, folder: Path, tag: str) -> list[str]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from controlplane.toolbox import Toolbox
 
 VENV = Path(sys.executable).parent
-_SECONDS = 300
+_SECONDS = 600
 _MASKS = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| UTC|\+00:00)?"), "TIME"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UID"),

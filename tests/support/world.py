@@ -242,6 +242,7 @@ class World:
 
     def gone_at(self, ref: Ref, api_version: str = "", *, last: bool = True) -> int:
         """Return the server's version at which an object went, the first or the last time."""
+        self.timeline.wait_gone(ref)  # Its watch may lag behind the one that told of another's end.
         versions = [
             event.version
             for event in self.timeline.gone()
