@@ -34,5 +34,8 @@ def add(made: Plan, observed: Observed, step: Step, edges: Sequence[Edge], names
 
 def _in_force(observed: Observed, edge: Edge) -> bool:
     """Say whether a Usage holds; of what is not composed here only its finalizer can tell."""
-    usage, protected = observed.get(edge.key), observed.at(edge.protected)
-    return usage is not None and usage.finalized and (protected is None or protected.in_use)
+    usage = observed.get(edge.key)
+    if usage is None or not usage.finalized:
+        return False
+    protected = observed.at(edge.protected)
+    return protected is None or protected.in_use

@@ -105,6 +105,7 @@ class Observed:
 
     resources: Mapping[str, Resource]
     required: Mapping[str, Resources]
+    _places: dict[Ref, Resource] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def get(self, key: str) -> Resource | None:
         """Return the composed resource `key`; None says that it is not observed, never that it is gone."""
@@ -112,7 +113,9 @@ class Observed:
 
     def at(self, ref: Ref) -> Resource | None:
         """Return the composed resource that is this object; None where it is none, or not observed."""
-        return next((resource for resource in self.resources.values() if resource.ref == ref), None)
+        if not self._places:  # while something is to be created, then it is asked for many
+            self._places.update((resource.ref, resource) for resource in self.resources.values())
+        return self._places.get(ref)
 
     def asked(self, name: str) -> bool:
         """Whether the answer to a lookup has arrived; before that an empty list means nothing."""
