@@ -40,8 +40,10 @@ CLUSTER_ANNOTATION = "inference.modelplane.ai/cluster"
 # On a Release or Object, its own key: what the selector of a Usage by it matches, as in Modelplane.
 USAGE_CONSUMER_LABEL = "modelplane.ai/usage-consumer"
 
-# Where Crossplane records the propagation policy of a delete that a Usage refused.
+# What Crossplane's webhook asks its Usages about.
 IN_USE_LABEL = "crossplane.io/in-use"
+
+# Where Crossplane records the propagation policy of a delete that a Usage refused.
 ATTEMPT_ANNOTATION = "usage.crossplane.io/deletion-attempt-with-policy"
 
 # On a guard of an InferenceCluster: what it stands for, to be asked for by name until it is gone.
