@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from controlplane.errors import ControlPlaneError, WaitTimeoutError
-from controlplane.timeline import Timeline, all_went
+from controlplane.timeline import Timeline
 from controlplane.toolbox import Toolbox
 from examples.demo import backstage, story, verdict
 from examples.demo.modes import MODES
@@ -135,7 +135,7 @@ def play(screen: Screen, mode: Mode, *, patient: bool = False) -> None:
         since = go_down(screen, plane, timeline, mode.down, patient=patient)
         installed = verdict.Installed(TABLE, SERVICES, mode.stages)
         left = backstage.finally_left(plane)
-        timeline.settle(all_went)
+        timeline.settle()
         conclude(screen, installed, timeline.events, left, since)
     screen.say(
         "", f"{time.monotonic() - started:.0f} s in all; the control plane is down, no process is left"

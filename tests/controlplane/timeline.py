@@ -46,7 +46,7 @@ class Event:
     object: Object
 
 
-def all_went(events: Iterable[Event]) -> bool:
+def _all_went(events: Iterable[Event]) -> bool:
     """Say whether the last event of every object, of events in the server's order, is its end."""
     return set({event.ref: event.type for event in events}.values()) <= {"DELETED"}
 
@@ -128,10 +128,10 @@ class Timeline:
                     self._changed.wait(left)
             self._stopping.wait(_PAUSE_SECONDS)
 
-    def settle(self, condition: Callable[[list[Event]], bool], seconds: float = 10) -> None:
-        """Give watches that lag behind the server a moment; what has not come then did not happen."""
+    def settle(self, seconds: float = 10) -> None:
+        """Give watches a moment that lag behind the last ends; what has not come then did not happen."""
         with contextlib.suppress(WaitTimeoutError):
-            self.wait(condition, "the watches have caught up", seconds)
+            self.wait(_all_went, "the watches have caught up", seconds)
 
     def wait_gone(self, ref: Ref, seconds: float = 60) -> None:
         """Wait until an object has gone."""

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from e2e.test_users import protected
+from e2e.test_users import guarded, protected
 from modelctl.exits import Exit
 from support.world import CLUSTER
 
@@ -90,9 +90,3 @@ def test_in_use(world: MakeWorld) -> None:
     assert not [key for key in found["metadata"].get("annotations", {}) if "deletion-attempt" in key]
     release()
     it.delete_replica()
-
-
-def guarded(it: World) -> bool:
-    """Whether a Usage of the InferenceCluster is in force."""
-    labels = it.plane.api.get(*CLUSTER, it.name)["metadata"].get("labels", {})
-    return bool(labels.get("crossplane.io/in-use") == "true")

@@ -16,7 +16,7 @@ import yaml
 
 from controlplane.kube import ApiError
 from e2e.conftest import turn
-from e2e.test_delete_cluster import guarded
+from e2e.test_users import guarded
 from e2e.zoo import NUDGE, head
 from support.commands import ROOT
 from support.shell import Shell, first_lines

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controlplane.kube import ApiError
-from e2e.test_delete_cluster import guarded, run
+from e2e.test_delete_cluster import run
+from e2e.test_users import guarded
 from e2e.zoo import Zoo
 from modelctl.exits import Exit
 from support.world import CLUSTER

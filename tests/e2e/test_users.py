@@ -19,12 +19,17 @@ def protection(it: World) -> tuple[str, str]:
     return next((c["status"], c.get("message", "")) for c in conditions if c["type"] == "DeletionProtected")
 
 
+def guarded(it: World) -> bool:
+    """Whether a Usage of the InferenceCluster is in force."""
+    labels = it.plane.api.get(*CLUSTER, it.name)["metadata"].get("labels", {})
+    return bool(labels.get("crossplane.io/in-use") == "true")
+
+
 def protected(it: World) -> bool:
     """Wait until the condition says so and the Usage behind it is in force."""
 
     def holds() -> bool:
-        labels = it.plane.api.get(*CLUSTER, it.name)["metadata"].get("labels", {})
-        return protection(it)[0] == "True" and labels.get("crossplane.io/in-use") == "true"
+        return protection(it)[0] == "True" and guarded(it)
 
     return it.plane.wait(holds, "the cluster is protected", 60, pause=0.5)
 

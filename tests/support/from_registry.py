@@ -14,7 +14,7 @@ import yaml
 from controlplane.errors import ControlPlaneError, WaitTimeoutError
 from controlplane.options import Options
 from controlplane.plane import Plane
-from controlplane.timeline import Timeline, all_went
+from controlplane.timeline import Timeline
 from examples.demo import backstage, verdict
 from examples.demo.demo import Telling
 from examples.demo.objects import What
@@ -105,7 +105,7 @@ def _play(screen: Screen) -> None:
         _come_up(screen, plane, timeline)
         _go_down(screen, plane, timeline)
         left = _finally_left(plane)
-        timeline.settle(all_went)
+        timeline.settle()
         _conclude(screen, timeline.events, left)
     screen.say("", f"{time.monotonic() - started:.0f} s in all; the control plane is down again")
 
